@@ -1,0 +1,35 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "latchfs/base/error.hpp"
+#include "latchfs/base/events.hpp"
+#include "latchfs/engine/fence.hpp"
+#include "latchfs/engine/lock_service.hpp"
+
+namespace latchfs::fusefs {
+
+struct MountSpec {
+  std::string source;                    ///< absolute, resolved
+  std::string mountpoint;                ///< absolute, resolved
+  bool read_only = false;                ///< lock calls get ENOLCK
+  bool debug = false;                    ///< libfuse's own trace
+  std::vector<std::string> fuse_options; ///< words for libfuse's mount, such as "default_permissions"
+  double attr_timeout = 1.0;             ///< seconds
+  double entry_timeout = 1.0;            ///< seconds
+};
+
+/// What the mount needs from the layers below; both null for a read-only mount without locks.
+struct Services {
+  engine::LockService* locks = nullptr;
+  engine::Fence* fence = nullptr;
+  EventSink* events = nullptr;
+};
+
+/// Opens SOURCE, mounts, serves until unmounted or SIGTERM/SIGINT/SIGHUP, and unmounts. `ready` is called once when the mount answers (a statfs
+/// through it succeeded). Returns an error where mounting failed; the caller maps that to exit code 32. One mount a process.
+Result<void> serve(const MountSpec& spec, const Services& services, const std::function<void()>& ready);
+
+}  // namespace latchfs::fusefs
