@@ -17,8 +17,10 @@ struct MountSpec {
   bool read_only = false;                ///< lock calls get ENOLCK
   bool debug = false;                    ///< libfuse's own trace
   std::vector<std::string> fuse_options; ///< words for libfuse's mount, such as "default_permissions"
-  double attr_timeout = 1.0;             ///< seconds
-  double entry_timeout = 1.0;            ///< seconds
+  /// Seconds for which the kernel may trust names and attributes without asking. 0: whoever takes a lock sees the files that others made, removed
+  /// and changed before they let go of it (SQLite's journal beside its locked database), not only the locked file itself.
+  double attr_timeout = 0;
+  double entry_timeout = 0;
 };
 
 /// What the mount needs from the layers below; both null for a read-only mount without locks.
