@@ -11,7 +11,7 @@
 /// All functions here are pure: any thread, no error but the empty answer.
 namespace latchfs::protocol {
 
-enum class Space : char { posix = 'p', flock = 'f' };      ///< fcntl and OFD share one space; flock has its own
+enum class Space : char { posix = 'p', flock = 'f' };  ///< fcntl and OFD share one space; flock has its own
 enum class Mode : char { read = 'r', write = 'w' };
 enum class EntryKind : char { held = 'h', cached = 'c', queued = 'q' };
 
@@ -33,7 +33,8 @@ struct LockEntry {
   friend bool operator==(const LockEntry&, const LockEntry&) = default;
 };
 
-/// A name in locks/ that begins as a claim (h. or c.) and does not parse: a claim of somebody unknown, in the way of all.
+/// A name in locks/ that begins as a claim (h. or c.) and does not parse: a claim of somebody unknown, in the way of
+/// all.
 struct UnknownClaim {};
 /// Not ours (.nfs..., .DS_Store): to be ignored.
 struct ForeignName {};
@@ -51,6 +52,8 @@ struct BeatEntry {
   friend bool operator==(const BeatEntry&, const BeatEntry&) = default;
 };
 std::string format(const BeatEntry& entry);
+/// The number after `beat`: one more, but never 0xdead, whose name would read as that of a dead session.
+BeatNumber next_beat(BeatNumber beat);
 std::optional<BeatEntry> parse_beat_name(std::string_view name);
 
 /// A session id stands alone as a name in sessions/ and inbox/: exactly 20 lower-case hex digits.
@@ -59,7 +62,8 @@ std::optional<SessionId> parse_session_name(std::string_view name);
 /// The folder below locks/ of a file: the first three of the 16 hex digits of XXH64 (seed 0) of the fileid's text.
 std::string lock_folder(FileId file);
 
-/// True where two claims on one file cannot both be granted: other sessions, same space, common bytes, one of them writes.
+/// True where two claims on one file cannot both be granted: other sessions, same space, common bytes, one of them
+/// writes.
 bool conflicts(const Claim& a, const Claim& b);
 
 }  // namespace latchfs::protocol

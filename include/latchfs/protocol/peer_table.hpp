@@ -10,18 +10,25 @@
 
 namespace latchfs::protocol {
 
-/// What one observer knows of the other sessions of its share. Pure: time comes with each listing. One thread at a time.
+/// What one observer knows of the other sessions of its share. Pure: time comes with each listing. One thread at a
+/// time.
 class PeerTable {
  public:
   PeerTable(SessionId self, LeaseTimes times) : self_(std::move(self)), times_(times) {}
 
-  /// Takes a fresh listing of beats/ whose opendir began at `began`. A session missing from it is not dead; of two beats of
-  /// one session the higher counts; `.dead` is death. A gap of more than longest_counted_gap() since the listing before
-  /// counts as that much only.
-  void feed_beats(const std::vector<BeatEntry>& beats, ObserveTime began);
-  /// Takes a fresh listing of sessions/ together with the beats known: sessions that are not in it are gone (those names are
-  /// never renamed). Forgets what was known of them, but remembers for good that they are gone.
+  /// Takes a fresh listing of beats/ that was complete at `ended` (the begin would be too early: a beat can be made
+  /// while a slow listing runs). A session missing from it is not dead; of two beats of one session the higher counts;
+  /// `.dead` is death. A gap of more than longest_counted_gap() since the listing before counts as that much only.
+  void feed_beats(const std::vector<BeatEntry>& beats, ObserveTime ended);
+  /// Takes a fresh listing of sessions/ whose opendir began after the last feed_beats() and feed_sessions() had
+  /// returned. A session that was in sessions/ before and is not in it now is gone (those names are never renamed), and
+  /// that is remembered for good. One whose beat stands in beats/ but which was never seen in sessions/ is only just
+  /// opening: not gone.
   void feed_sessions(const std::vector<SessionId>& present);
+  /// sessions/ should be listed: a session is new, dead, or not in the last listing of beats/.
+  bool wants_sessions() const;
+  /// This mount's session is another one now; what is known of the others stays.
+  void set_self(SessionId self);
   /// A break succeeded here or a death was proved.
   void mark_dead(const SessionId& sid);
 
@@ -46,7 +53,9 @@ class PeerTable {
  private:
   struct Peer {
     std::optional<BeatNumber> beat{};
-    Nanos unchanged{0};  ///< counted time
+    Nanos unchanged{0};       ///< counted time since the beat was first seen
+    bool shown = false;       ///< in the last listing of beats/, in whatever state
+    bool registered = false;  ///< seen in sessions/
     bool dead = false;
   };
   SessionId self_;
