@@ -16,9 +16,10 @@ struct ControlDir {
   protocol::FormatDocument format;
 };
 
-/// Refuses (Errc::refused, one clear sentence) a SOURCE that cannot be one: no directory; on a latchfs mount; below a directory of the same
-/// file system that has `.latchfs/format`. Needs no control directory. Any thread; blocks on the share.
-Result<void> check_source(const std::string& source);
+/// Refuses (Errc::refused, one clear sentence) a SOURCE that cannot be one: no directory; not writable (unless `read_only`); on a
+/// latchfs mount; below a directory of the same file system that has `.latchfs/format`. Refuses a MOUNTPOINT that is SOURCE or lies in
+/// it. Needs no control directory. Any thread; blocks on the share.
+Result<void> check_source(const std::string& source, const std::string& mountpoint, bool read_only);
 
 /// Makes `.latchfs` in SOURCE where it is missing (two daemons may race) and checks it: no symbolic link, not foreign-owned, not
 /// world-writable, a readable format, its own inode number as recorded. A first mount writes `wanted` (or the defaults) into format; later ones

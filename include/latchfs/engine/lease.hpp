@@ -16,6 +16,7 @@ class Lease {
   }
   /// The session is lost or ended; not valid until the next confirm().
   void end() { until_.store(0, std::memory_order_release); }
+  LeaseTime now() const { return clock_.lease_now(); }
   LeaseTime until() const { return LeaseTime(Nanos(until_.load(std::memory_order_acquire))); }
 
  private:

@@ -25,6 +25,9 @@ class Session {
   virtual bool is_late(const SessionId& sid) const = 0;
   /// Lists sessions/ and beats/ afresh, so that is_void() and is_known() speak of a moment after the call began. Blocks on the share.
   virtual Result<void> learn() = 0;
+  /// A granted claim vanished from the share: the server forgot acknowledged operations, so the session counts as lost. The keeper ends it and
+  /// opens a new one. Never blocks.
+  virtual void disown() = 0;
 };
 
 /// Told what happens to the session, from the keeper's thread, with no lock held. Must not block on the share.

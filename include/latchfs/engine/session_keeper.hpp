@@ -40,6 +40,7 @@ class SessionKeeper final : public Session {
   bool is_known(const SessionId& sid) const override;
   bool is_late(const SessionId& sid) const override;
   Result<void> learn() override;
+  void disown() override;
 
  private:
   struct Impl;
