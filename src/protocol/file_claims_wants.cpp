@@ -130,8 +130,10 @@ bool FileClaims::decide(Waiting& waiting, const Peers& peers, LocalTable& table,
     fresh_decision_ = true;
     return false;
   }
-  if (!verdict.drain && !verdict.better && !verdict.refuse) {
-    if (!lease_ok || !table.is_free(waiting.want.id)) return false;
+  // Another local request that asked at the same moment may have been first.
+  const bool beaten_here = !table.is_free(waiting.want.id);
+  if (!verdict.drain && !verdict.better && !verdict.refuse && !beaten_here) {
+    if (!lease_ok) return false;
     grant(waiting, verdict, table, outcome);
     return true;
   }
@@ -140,7 +142,7 @@ bool FileClaims::decide(Waiting& waiting, const Peers& peers, LocalTable& table,
     return false;
   }
   if (!waiting.yields_by) waiting.yields_by = now + kTryPatience;
-  if (!verdict.refuse && now < *waiting.yields_by) return false;
+  if (!verdict.refuse && !beaten_here && now < *waiting.yields_by) return false;
   drop_name(waiting.name);
   outcome.refused.push_back(waiting.want.id);
   return true;

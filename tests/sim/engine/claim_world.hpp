@@ -104,6 +104,7 @@ class World {
   bool step(Host& host);
   void finish_round(Host& host);
   void deliver(engine::FileLocks::Answers& answers);
+  void settle();
   void drain();
   Result<void> outcome(bool done, int already);
   engine::FileLocks::Now now();
