@@ -9,6 +9,10 @@ target_compile_definitions(latchfs_flags INTERFACE LATCHFS_VERSION="${PROJECT_VE
 if(LATCHFS_SANITIZE)
   target_compile_options(latchfs_flags INTERFACE -fsanitize=${LATCHFS_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(latchfs_flags INTERFACE -fsanitize=${LATCHFS_SANITIZE})
+  if(LATCHFS_SANITIZE MATCHES "undefined")
+    # With these three g++ 12 takes five times as long for code with variants and maps; a null pointer stops the program anyway.
+    target_compile_options(latchfs_flags INTERFACE -fno-sanitize=null,alignment,vptr)
+  endif()
 endif()
 
 # latchfs_layer(NAME DEPS...): one static library from the sources of the current folder. It may link only what is

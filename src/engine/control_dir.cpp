@@ -108,6 +108,8 @@ protocol::LeaseTimes to_milliseconds(const protocol::LeaseTimes& times) {
 Result<void> make_layout(share::Share& share) {
   for (const char* folder : {protocol::kSessions, protocol::kBeats, protocol::kInbox, protocol::kLocks}) {
     if (auto made = share.make_folder(folder); !made) return made;
+    // What was there before may be a link to somewhere else.
+    if (auto facts = share.facts(folder, ""); !facts) return tl::unexpected(facts.error());
   }
   if (share.facts("", protocol::kReadmeFile)) return {};
   auto written = share.publish_file("", protocol::kReadmeFile, kReadme);

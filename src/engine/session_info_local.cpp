@@ -16,7 +16,7 @@ namespace latchfs::engine {
 namespace {
 
 // Names this program where a machine identity is made from the machine's own secret one.
-constexpr sd_id128_t kApplication = SD_ID128_MAKE(5e, 2d, 0b, 97, 6c, 11, 4f, 0e, 9a, 83, 1f, d4, 70, c5, 26, 8b);
+constexpr sd_id128_t kApplication = SD_ID128_ARRAY(5e, 2d, 0b, 97, 6c, 11, 4f, 0e, 9a, 83, 1f, d4, 70, c5, 26, 8b);
 
 std::string to_text(sd_id128_t id) {
   std::array<char, SD_ID128_STRING_MAX> text{};

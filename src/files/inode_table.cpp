@@ -13,7 +13,8 @@
 namespace latchfs::files {
 namespace {
 
-/// The directory is the root of a latchfs share of its own: two sets of lock names for the same files would not see each other.
+/// The directory is the root of a latchfs share of its own: two sets of lock names for the same files would not see
+/// each other.
 bool is_share_root(int fd) {
   const UniqueFd control(::openat(fd, kHiddenName, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC));
   struct stat st {};
@@ -66,7 +67,8 @@ Result<Found> InodeTable::enter(UniqueFd fd) {
   for (;;) {
     const auto known = count_known(key);
     if (known && known->is_same(fd.get(), *looked)) return Found{known, looked->attr};
-    // Looked for at the first sight only: a mount that is started later on that directory refuses because of the share above it.
+    // Looked for at the first sight only: a mount that is started later on that directory refuses because of the share
+    // above it.
     if (!known && S_ISDIR(looked->attr.st_mode) && is_share_root(fd.get())) return refuse_nested(fd.get(), key);
     auto made = insert(fd, *looked, known);
     if (known) forget(known->node, 1);
@@ -117,8 +119,10 @@ tl::unexpected<Error> InodeTable::refuse_nested(int fd, const Key& key) {
     first = told_.insert(key).second;
   }
   if (!first) return fail_errno(EBUSY);
-  return fail_errno(EBUSY, fmt::format("{} is the root of a latchfs share of its own and cannot be used through this mount: "
-                                       "all hosts must mount the same directory", path_of(fd)));
+  return fail_errno(EBUSY,
+                    fmt::format("{} is the root of a latchfs share of its own and cannot be used through this mount: "
+                                "all hosts must mount the same directory",
+                                path_of(fd)));
 }
 
 std::size_t InodeTable::size() const {

@@ -11,7 +11,8 @@ namespace {
 
 bool is_gone(int err) { return err == ESTALE || err == ENOENT; }
 
-/// A descriptor for fsync and fadvise: one that a program has open, else one opened for the moment. Any access mode will do.
+/// A descriptor for fsync and fadvise: one that a program has open, else one opened for the moment. Any access mode
+/// will do.
 class Borrowed {
  public:
   explicit Borrowed(const Inode& inode) : open_(inode.any_open()) {
@@ -56,16 +57,18 @@ Result<Synced> flush(Inode& inode) {
 
 Result<Synced> refresh(Inode& inode) {
   const Borrowed file(inode);
-  if (file.fd() < 0) return is_gone(file.error()) ? Result<Synced>(Synced::gone) : fail_errno(file.error(), "open to refresh");
+  if (file.fd() < 0)
+    return is_gone(file.error()) ? Result<Synced>(Synced::gone) : fail_errno(file.error(), "open to refresh");
   const auto written = write_out(inode, file.fd());
   if (!written || *written == Synced::gone) return written;
-  // In this order: the attributes tell the client that its pages are old, the advice drops those it would keep all the same because the
-  // file is open for write here.
+  // In this order: the attributes tell the client that its pages are old, the advice drops those it would keep all the
+  // same because the file is open for write here.
   struct statx fresh {};
   if (::statx(file.fd(), "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &fresh) != 0) {
     return is_gone(errno) ? Result<Synced>(Synced::gone) : fail_errno(errno, "statx");
   }
-  if (const int err = ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED); err != 0) return fail_errno(err, "posix_fadvise");
+  if (const int err = ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED); err != 0)
+    return fail_errno(err, "posix_fadvise");
   return Synced::done;
 }
 

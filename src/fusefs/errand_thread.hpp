@@ -7,7 +7,8 @@
 
 namespace latchfs::fusefs {
 
-/// A thread that runs small jobs in order, for callers that must not run them where they are. post(): any thread, never blocks.
+/// A thread that runs small jobs in order, for callers that must not run them where they are. post(): any thread, never
+/// blocks.
 class ErrandThread {
  public:
   explicit ErrandThread(const char* name);

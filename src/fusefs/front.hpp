@@ -47,7 +47,8 @@ class Front {
   engine::Fence::Verdict verdict(const Handle& handle) const {
     return services.fence == nullptr ? engine::Fence::Verdict::pass : services.fence->check(*handle.fence);
   }
-  /// Runs work(Request, Handle&) if the fence lets the handle pass, else later or never. The common case costs no allocation.
+  /// Runs work(Request, Handle&) if the fence lets the handle pass, else later or never. The common case costs no
+  /// allocation.
   template <class Work>
   void fenced(Request req, const HandlePtr& handle, Work work) {
     switch (verdict(*handle)) {

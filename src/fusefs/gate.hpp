@@ -7,7 +7,8 @@
 
 namespace latchfs::fusefs {
 
-/// Counts threads of others inside something that is going to end, keeps new ones out and waits for the rest. Any thread.
+/// Counts threads of others inside something that is going to end, keeps new ones out and waits for the rest. Any
+/// thread.
 class Gate {
  public:
   /// The right to be inside. Move-only.

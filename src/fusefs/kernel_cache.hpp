@@ -12,8 +12,9 @@ class KernelCache {
  public:
   explicit KernelCache(fuse_session* session) : session_(session) {}
 
-  /// Writes out what programs changed through shared mappings, then drops the file's pages and attributes. Waits for reads and writes of the file that
-  /// are under way, so never from a thread that serves them, and never with a mutex held. Does nothing once the mount has ended.
+  /// Writes out what programs changed through shared mappings, then drops the file's pages and attributes. Waits for
+  /// reads and writes of the file that are under way, so never from a thread that serves them, and never with a mutex
+  /// held. Does nothing once the mount has ended.
   void drop(files::NodeId node) {
     const auto pass = gate_.enter();
     // A file that the kernel has forgotten meanwhile (ENOENT) has nothing to drop.

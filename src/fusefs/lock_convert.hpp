@@ -42,9 +42,8 @@ inline struct flock to_flock(const std::optional<engine::Blocker>& blocker) {
   if (!blocker) return lock;
   lock.l_type = blocker->mode == protocol::Mode::write ? F_WRLCK : F_RDLCK;
   lock.l_start = static_cast<off_t>(blocker->range.first);
-  lock.l_len = blocker->range.last == ByteRange::kMax
-                   ? 0
-                   : static_cast<off_t>(blocker->range.last - blocker->range.first + 1);
+  lock.l_len =
+      blocker->range.last == ByteRange::kMax ? 0 : static_cast<off_t>(blocker->range.last - blocker->range.first + 1);
   // The kernel turns a number that is no process here into 0; a remote one could by chance be a process here.
   lock.l_pid = static_cast<pid_t>(blocker->pid);
   return lock;

@@ -37,7 +37,8 @@ Result<void> check_mountpoint(const std::string& path) {
     return S_ISDIR(st.st_mode) ? Result<void>() : fail(Errc::refused, fmt::format("{} is no directory", path));
   }
   if (errno != ENOTCONN && errno != ECONNABORTED) return fail_errno(errno, path);
-  return fail(Errc::refused, fmt::format("{0} is still the mount of a daemon that is gone; unmount it first: umount -l {0}", path));
+  return fail(Errc::refused,
+              fmt::format("{0} is still the mount of a daemon that is gone; unmount it first: umount -l {0}", path));
 }
 
 Result<std::unique_ptr<files::InodeTable>> open_source(const std::string& source) {
@@ -47,14 +48,17 @@ Result<std::unique_ptr<files::InodeTable>> open_source(const std::string& source
   return files::InodeTable::over(std::move(root));
 }
 
-/// Asks the new mount for its statistics, which the loop must answer, and tells the caller. A mount that does not answer is ended.
+/// Asks the new mount for its statistics, which the loop must answer, and tells the caller. A mount that does not
+/// answer is ended.
 class ReadyThread {
  public:
   ReadyThread(const std::string& mountpoint, StopSignals& stop, const std::function<void()>& ready)
       : thread_([this, &mountpoint, &stop, &ready] {
           struct statfs st {};
-          if (::statfs(mountpoint.c_str(), &st) != 0) error_ = errno;
-          else if (st.f_type != kFuseMagic) error_ = ENOTCONN;
+          if (::statfs(mountpoint.c_str(), &st) != 0)
+            error_ = errno;
+          else if (st.f_type != kFuseMagic)
+            error_ = ENOTCONN;
           error_ == 0 ? ready() : stop.request();
         }) {
     ::pthread_setname_np(thread_.native_handle(), "lfs-ready");
@@ -76,14 +80,15 @@ class ReadyThread {
 
 int run_loop(fuse_session* session) {
   const std::unique_ptr<fuse_loop_config, decltype(&::fuse_loop_cfg_destroy)> config(::fuse_loop_cfg_create(),
-                                                                                    ::fuse_loop_cfg_destroy);
+                                                                                     ::fuse_loop_cfg_destroy);
   ::fuse_loop_cfg_set_clone_fd(config.get(), 1);
   ::fuse_loop_cfg_set_max_threads(config.get(), kWorkers);
   ::fuse_loop_cfg_set_idle_threads(config.get(), kWorkers);
   return ::fuse_session_loop_mt(session, config.get());
 }
 
-/// The workers have ended. Whoever is still inside from other threads must be out before the kernel's descriptor is closed and may get another meaning.
+/// The workers have ended. Whoever is still inside from other threads must be out before the kernel's descriptor is
+/// closed and may get another meaning.
 void end_mount(Front& front, fuse_session* session) {
   front.kernel->close();
   front.parked->close();
@@ -100,7 +105,8 @@ Result<void> serve_mounted(const MountSpec& spec, Front& front, fuse_session* se
   end_mount(front, session);
   if (ended < 0) return fail_errno(-ended, fmt::format("serving {} ended", spec.mountpoint));
   const int answer = ready_thread.join();
-  return answer == 0 || signals.came() ? Result<void>() : fail_errno(answer, fmt::format("{} does not answer", spec.mountpoint));
+  return answer == 0 || signals.came() ? Result<void>()
+                                       : fail_errno(answer, fmt::format("{} does not answer", spec.mountpoint));
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ MountedFile::MountedFile(std::shared_ptr<files::Inode> inode, std::shared_ptr<Ke
     : inode_(std::move(inode)), kernel_(std::move(kernel)), events_(events) {}
 
 Result<void> MountedFile::flush() {
-  // Stores to a shared mapping reach this process only when the kernel writes its pages out, and an unlock does not make it do so.
+  // Stores to a shared mapping reach this process only when the kernel writes its pages out, and an unlock does not
+  // make it do so.
   if (inode_->may_be_mapped_for_write()) kernel_->drop(inode_->node);
   const auto done = files::flush(*inode_);
   if (!done) return tl::unexpected(done.error());
@@ -28,7 +29,8 @@ Result<void> MountedFile::refresh() {
   const auto done = files::refresh(*inode_);
   if (!done) return tl::unexpected(done.error());
   if (*done == files::Synced::gone) note_gone();
-  // After the share's client has forgotten: a read in between may have filled the kernel's cache with old pages once more.
+  // After the share's client has forgotten: a read in between may have filled the kernel's cache with old pages once
+  // more.
   kernel_->drop(inode_->node);
   return {};
 }

@@ -45,11 +45,11 @@ int set_size(const files::Inode& inode, const Handle* handle, off_t size) {
   return ::truncate(files::FdPath(inode.fd()).c_str(), size);
 }
 
-/// One call of the kernel can carry several changes, as a chown with the mode that it leaves: the owner comes first, because changing it takes
-/// bits of the mode away, and the times last, because a new size changes them.
-void apply(const Front& front, Request req, files::Inode& inode, const Handle* handle, const struct stat& want, int to_set) {
-  constexpr int kTimes =
-      FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW;
+/// One call of the kernel can carry several changes, as a chown with the mode that it leaves: the owner comes first,
+/// because changing it takes bits of the mode away, and the times last, because a new size changes them.
+void apply(const Front& front, Request req, files::Inode& inode, const Handle* handle, const struct stat& want,
+           int to_set) {
+  constexpr int kTimes = FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW;
   const int fd = inode.fd();
   if ((to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0 && set_owner(fd, want, to_set) != 0) {
     return req.fail_with(errno);

@@ -54,7 +54,8 @@ struct stat stat_of(const dirent& entry) {
 
 bool is_dots(const char* name) { return std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0; }
 
-/// One entry with its attributes. Where they cannot be had, the name alone: its node id 0 makes the kernel look it up when somebody wants it.
+/// One entry with its attributes. Where they cannot be had, the name alone: its node id 0 makes the kernel look it up
+/// when somebody wants it.
 bool add_with_attributes(Front& front, Listing& out, const files::OpenDir& dir, const dirent& entry) {
   if (!is_dots(entry.d_name)) {
     if (const auto found = front.inodes->lookup(*dir.inode(), entry.d_name)) {
@@ -108,9 +109,8 @@ void readdir(fuse_req_t raw, fuse_ino_t /*node*/, size_t size, off_t offset, fus
   const auto dir = Front::of(raw).dirs.find(fi->fh);
   if (!dir) return req.fail_with(EBADF);
   Listing out(raw, size);
-  const auto listed = list(*dir, offset, [&](const dirent& entry) {
-    return out.add(entry.d_name, stat_of(entry), entry.d_off);
-  });
+  const auto listed =
+      list(*dir, offset, [&](const dirent& entry) { return out.add(entry.d_name, stat_of(entry), entry.d_off); });
   answer(std::move(req), out, listed);
 }
 

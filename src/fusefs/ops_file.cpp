@@ -11,19 +11,22 @@ namespace latchfs::fusefs::ops {
 namespace {
 
 /// What of the program's flags the share's descriptor is opened with.
-/// - O_APPEND stays with the kernel, which says it with each write: the page cache writes through any open file, and a page written through an appending
+/// - O_APPEND stays with the kernel, which says it with each write: the page cache writes through any open file, and a
+/// page written through an appending
 ///   descriptor would land at the end.
 /// - O_DIRECT asks for aligned memory, which a request does not have; the kernel itself honours it for its own cache.
 /// - O_CREAT, O_EXCL and O_NOFOLLOW have done their work when a known file is opened.
 int share_flags(int flags) { return flags & ~(O_APPEND | O_DIRECT | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY); }
 
-/// Answers RELEASE when the locks are gone. The file must stay open until then, because what was written under them goes out first.
+/// Answers RELEASE when the locks are gone. The file must stay open until then, because what was written under them
+/// goes out first.
 void release_with_locks(Front& front, Request req, HandlePtr handle) {
   const FileId file{handle->inode->ino};
   const auto fence = handle->fence;
   const auto key = front.parked->park_uninterruptible(std::move(req));
   front.services.locks->drop_handle(
-      file, fence, [parked = front.parked, key, closer = &front.closer, handle = std::move(handle)](const auto&) mutable {
+      file, fence,
+      [parked = front.parked, key, closer = &front.closer, handle = std::move(handle)](const auto&) mutable {
         auto taken = parked->take(key);
         if (!taken) return;
         // close() may wait for the share, and this thread is the lock service's.
@@ -89,7 +92,8 @@ void flush(fuse_req_t raw, fuse_ino_t /*node*/, fuse_file_info* fi) {
   const auto handle = front.handles.find(fi->fh);
   if (!handle) return req.fail_with(EBADF);
   int err = 0;
-  // Closing a duplicate is what makes a share's client write out and tell what went wrong. A file open for reading has nothing to tell.
+  // Closing a duplicate is what makes a share's client write out and tell what went wrong. A file open for reading has
+  // nothing to tell.
   if ((handle->flags & O_ACCMODE) != O_RDONLY) {
     UniqueFd duplicate(::fcntl(handle->fd.get(), F_DUPFD_CLOEXEC, 0));
     if (!duplicate || ::close(duplicate.release()) != 0) err = errno;

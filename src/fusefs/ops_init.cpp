@@ -6,9 +6,9 @@ namespace ops {
 
 void init(void* /*userdata*/, fuse_conn_info* conn) {
   conn->want |= conn->capable & FUSE_CAP_SPLICE_WRITE;
-  // The kernel must keep taking away set-uid bits on a write: this process may be privileged, and then the share's own file system does not.
-  // A cached target of a symbolic link would hide another host's change of it.
-  // Written-back pages would carry sizes and times that this mount made up, and would reach the share after the lock is gone.
+  // The kernel must keep taking away set-uid bits on a write: this process may be privileged, and then the share's own
+  // file system does not. A cached target of a symbolic link would hide another host's change of it. Written-back pages
+  // would carry sizes and times that this mount made up, and would reach the share after the lock is gone.
   conn->want &= ~static_cast<unsigned>(FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_WRITEBACK_CACHE);
 }
 

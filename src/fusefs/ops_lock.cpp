@@ -17,7 +17,8 @@ HandlePtr lockable(Front& front, Request& req, const fuse_file_info& fi) {
     req.fail_with(EBADF);
     return nullptr;
   }
-  // Another file system mounted below SOURCE has file numbers of its own, which the locks would take for files of the share.
+  // Another file system mounted below SOURCE has file numbers of its own, which the locks would take for files of the
+  // share.
   if (front.services.locks == nullptr || handle->inode->dev != front.inodes->root()->dev) {
     req.fail_with(ENOLCK);
     return nullptr;

@@ -86,7 +86,8 @@ void symlink(fuse_req_t raw, const char* target, fuse_ino_t parent, const char* 
 void link(fuse_req_t raw, fuse_ino_t node, fuse_ino_t new_parent, const char* new_name) {
   const auto inode = Front::of(raw).inode(node);
   if (!inode) return Request(raw).fail_with(ESTALE);
-  // By /proc, because AT_EMPTY_PATH needs a capability here. The flag follows the /proc link only, not one that the file itself may be.
+  // By /proc, because AT_EMPTY_PATH needs a capability here. The flag follows the /proc link only, not one that the
+  // file itself may be.
   const files::FdPath path(inode->fd());
   make_entry(raw, new_parent, new_name,
              [&](int dir) { return ::linkat(AT_FDCWD, path.c_str(), dir, new_name, AT_SYMLINK_FOLLOW); });

@@ -25,7 +25,8 @@ ssize_t gather(fuse_bufvec& in, std::vector<char>& into) {
 
 ssize_t append(int fd, const void* data, size_t size) {
   const iovec part{const_cast<void*>(data), size};
-  // The share's client knows the end of the file better than the kernel's cached size, from which the offset of the request came.
+  // The share's client knows the end of the file better than the kernel's cached size, from which the offset of the
+  // request came.
   const ssize_t count = ::pwritev2(fd, &part, 1, -1, RWF_APPEND);
   return count < 0 ? -errno : count;
 }
@@ -47,8 +48,8 @@ ssize_t store(int fd, fuse_bufvec& in, off_t offset, bool at_end) {
   return ::fuse_buf_copy(&out, &in, static_cast<fuse_buf_copy_flags>(0));
 }
 
-/// Answers a write. Its lease may have run out while it was under way, and then nobody knows who else has the lock: the program must not believe
-/// that its data is safe.
+/// Answers a write. Its lease may have run out while it was under way, and then nobody knows who else has the lock: the
+/// program must not believe that its data is safe.
 void finish(const Front& front, Request req, const Handle& file, ssize_t count) {
   if (count > 0) file.inode->mark_dirty();
   if (front.verdict(file) != Fence::Verdict::pass) return req.fail_with(EIO);
@@ -74,9 +75,10 @@ void copy_between(Front& front, Request req, const HandlePtr& from, off_t offset
     const auto verdict = front.verdict(*handle);
     if (verdict == Fence::Verdict::fail) return req.fail_with(EIO);
     if (verdict == Fence::Verdict::pass) continue;
-    return front.hold(std::move(req), handle, [&front, from, offset_in, to, offset_out, length, flags](Request request, Handle&) {
-      copy_between(front, std::move(request), from, offset_in, to, offset_out, length, flags);
-    });
+    return front.hold(std::move(req), handle,
+                      [&front, from, offset_in, to, offset_out, length, flags](Request request, Handle&) {
+                        copy_between(front, std::move(request), from, offset_in, to, offset_out, length, flags);
+                      });
   }
   const ssize_t count = ::copy_file_range(from->fd.get(), &offset_in, to->fd.get(), &offset_out, length, flags);
   finish(front, std::move(req), *to, count < 0 ? -errno : count);
@@ -89,7 +91,8 @@ void write_buf(fuse_req_t raw, fuse_ino_t /*node*/, fuse_bufvec* in, off_t offse
   Front& front = Front::of(raw);
   const auto handle = front.handles.find(fi->fh);
   if (!handle) return req.fail_with(EBADF);
-  // The flag as it is now: F_SETFL may have changed it since open(). Pages of the cache have a place of their own in any case.
+  // The flag as it is now: F_SETFL may have changed it since open(). Pages of the cache have a place of their own in
+  // any case.
   const bool at_end = (fi->flags & O_APPEND) != 0 && fi->writepage == 0;
   switch (front.verdict(*handle)) {
     case Fence::Verdict::fail: return req.fail_with(EIO);

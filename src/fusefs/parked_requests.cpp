@@ -7,7 +7,8 @@
 namespace latchfs::fusefs {
 namespace {
 
-// Called with the request's lock held: it may not answer, and the key travels in place of a pointer because the entry may be gone.
+// Called with the request's lock held: it may not answer, and the key travels in place of a pointer because the entry
+// may be gone.
 void on_interrupt(fuse_req_t raw, void* data) {
   Front::of(raw).parked->interrupted(reinterpret_cast<std::uintptr_t>(data));
 }

@@ -11,11 +11,11 @@
 
 namespace latchfs::fusefs {
 
-/// Requests whose answer comes later, from another thread. Such a thread knows a key and not the request, so it does no harm when it comes after
-/// the mount has ended. Any thread.
+/// Requests whose answer comes later, from another thread. Such a thread knows a key and not the request, so it does no
+/// harm when it comes after the mount has ended. Any thread.
 ///
-/// An interrupt may come at any time, even inside park(), and libfuse then holds the request's own lock: it is only noted here, and the job
-/// given to aim() is run by the canceller thread. Order of use: park, hand the work over, aim.
+/// An interrupt may come at any time, even inside park(), and libfuse then holds the request's own lock: it is only
+/// noted here, and the job given to aim() is run by the canceller thread. Order of use: park, hand the work over, aim.
 class ParkedRequests {
  public:
   using Key = std::uint64_t;

@@ -8,8 +8,8 @@
 
 namespace latchfs::fusefs {
 
-/// Sole owner of a request of the kernel: answers it exactly once, with EIO if nobody else did. Never answer with a mutex held: the answer can bring
-/// the next request for the same file at once. Move-only.
+/// Sole owner of a request of the kernel: answers it exactly once, with EIO if nobody else did. Never answer with a
+/// mutex held: the answer can bring the next request for the same file at once. Move-only.
 class Request {
  public:
   explicit Request(fuse_req_t raw) noexcept : raw_(raw) {}

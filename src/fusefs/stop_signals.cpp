@@ -21,7 +21,8 @@ void wake(char why) {
   const int saved = errno;
   const int fd = wake_descriptor.load();
   // A full pipe is as good a wake-up as one byte more.
-  if (fd >= 0) [[maybe_unused]] const ssize_t ignored = ::write(fd, &why, 1);
+  if (fd >= 0) [[maybe_unused]]
+    const ssize_t ignored = ::write(fd, &why, 1);
   errno = saved;
 }
 
@@ -104,7 +105,8 @@ void StopSignals::see_it_end() {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(kLimitSeconds);
   while (!done_) {
     if (std::chrono::steady_clock::now() > limit) give_up();
-    // The loop looks at its end flag only when its sleep is interrupted, and may be just about to fall asleep: so again and again.
+    // The loop looks at its end flag only when its sleep is interrupted, and may be just about to fall asleep: so again
+    // and again.
     if (!loop_ended_) ::pthread_kill(server_, SIGTERM);
     ::poll(nullptr, 0, 20);
   }
@@ -112,7 +114,8 @@ void StopSignals::see_it_end() {
 
 void StopSignals::give_up() const {
   if (plan_.events != nullptr) {
-    plan_.events->log(Level::error, "the share does not answer: {} is detached and the process ends without waiting for it",
+    plan_.events->log(Level::error,
+                      "the share does not answer: {} is detached and the process ends without waiting for it",
                       plan_.mountpoint);
   }
   ::umount2(plan_.mountpoint.c_str(), MNT_DETACH);

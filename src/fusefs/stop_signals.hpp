@@ -15,10 +15,11 @@
 
 namespace latchfs::fusefs {
 
-/// Makes SIGTERM, SIGINT and SIGHUP end the mount while this lives. One at a time in a process, made by the thread that serves.
+/// Makes SIGTERM, SIGINT and SIGHUP end the mount while this lives. One at a time in a process, made by the thread that
+/// serves.
 ///
-/// Signals are taken by handlers and not by a mask, because the layers below have threads already. A share that hangs cannot keep the process: when the end
-/// takes longer than kLimit, the mount is detached and the process exits.
+/// Signals are taken by handlers and not by a mask, because the layers below have threads already. A share that hangs
+/// cannot keep the process: when the end takes longer than kLimit, the mount is detached and the process exits.
 class StopSignals {
  public:
   struct Plan {
@@ -37,7 +38,8 @@ class StopSignals {
   void request();
   /// A signal came.
   bool came() const { return came_; }
-  /// The loop has returned, for whatever reason: from now on nothing interrupts the thread that served, but the limit runs.
+  /// The loop has returned, for whatever reason: from now on nothing interrupts the thread that served, but the limit
+  /// runs.
   void loop_ended();
 
  private:

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """A process that locks what it is told to. One command a line on stdin, one JSON answer a line on stdout, with the
-monotonic time before and after the call. Lock calls go straight to libc, so that the errno is the kernel's and an interrupted call is not begun again.
+monotonic time before and after the call. Lock calls go straight to libc, so that the errno is the kernel's and an interrupted call is not begun
+again.
 
   open NAME PATH [rdonly|wronly|rdwr]          dup NAME NEW        close NAME
   posix|ofd NAME sh|ex|un try|wait START LENGTH [set|cur|end]

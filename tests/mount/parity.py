@@ -126,7 +126,7 @@ class Side:
         self.log.append((what, value))
 
     def call(self, what, function, *args, **named):
-        """Calls and notes the answer: the value, or the name of the errno. Gives the value back, None after an error."""
+        """Calls and notes the answer: the value, or the name of the errno. Gives back the value or None."""
         try:
             value = function(*args, **named)
         except OSError as error:

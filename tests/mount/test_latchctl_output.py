@@ -1,4 +1,4 @@
-"""What latchctl prints: keys and columns, for fcntl ranges and flocks, held and waited for, by every path that leads to a share."""
+"""What latchctl prints: keys and columns, for fcntl ranges and flocks, by every path that leads to a share."""
 
 import json
 import os
@@ -54,7 +54,8 @@ def test_locks(pair, path, folder, lockers):
     locks = shown()
     assert all(list(lock) == LOCK_COLUMNS for lock in locks)
     assert {tuple(lock[key] for key in ("host", "space", "mode", "start", "end")) for lock in locks} == {
-        ("host-a", "fcntl", "WRITE", 10, 14), ("host-a", "flock", "READ", 0, 2**63 - 1), ("host-b", "fcntl", "READ", 0, 99)}
+        ("host-a", "fcntl", "WRITE", 10, 14), ("host-a", "flock", "READ", 0, 2**63 - 1),
+        ("host-b", "fcntl", "READ", 0, 99)}
     table = latchctl("locks", path)
     assert table.returncode == 0
     assert table.stdout.splitlines()[0].split() == [column.upper() for column in LOCK_COLUMNS]

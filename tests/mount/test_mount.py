@@ -32,7 +32,7 @@ def test_type_and_source_in_the_table_of_mounts(mount):
 
 @pytest.fixture(params=["root", "below"])
 def holder_of_hidden(request, mount, folder):
-    """A directory of the mount that has a `.latchfs` on the share: the root, or one with an ordinary directory so named."""
+    """A directory of the mount that has a `.latchfs` on the share: the root, or one with a directory so named."""
     if request.param == "root":
         return mount.path
     (mount.share.source / folder / HIDDEN / "sessions").mkdir(parents=True)
@@ -106,7 +106,7 @@ def test_a_share_below_answers_ebusy(stage):
 
 
 def descriptors(mount):
-    """How many descriptors of the daemon lie on the share. (Each worker thread has a pipe, and their number changes.)"""
+    """How many descriptors of the daemon lie on the share. (Worker threads, whose number changes, have pipes.)"""
     count = 0
     for name in os.listdir(f"/proc/{mount.pid}/fd"):
         try:

@@ -90,7 +90,8 @@ def test_stress_ng(mount, folder):
     (mount.path / folder).mkdir()
     stressors = ["--flock", 2, "--lockf", 2, "--locka", 2, "--lockofd", 2]
     seconds = 20 if SANITIZED else 10
-    command = ["stress-ng", *stressors, "--verify", "--metrics-brief", "-t", seconds, "--temp-path", mount.path / folder]
+    how = ["--verify", "--metrics-brief", "-t", seconds, "--temp-path", mount.path / folder]
+    command = ["stress-ng", *stressors, *how]
     ((status, output),) = finish([start(*command)], 200)
     assert status == 0, output
     assert not re.search(r"(?i)fail|error", output), output

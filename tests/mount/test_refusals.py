@@ -95,7 +95,7 @@ def test_a_control_directory_that_all_can_write(share, refuse, mode):
     refuse("writ")
 
 
-@pytest.mark.parametrize("name", ["sessions", "beats", "inbox"])
+@pytest.mark.parametrize("name", ["sessions", "beats", "inbox", "locks"])
 def test_a_folder_in_the_control_directory_that_is_a_link(share, refuse, name):
     (share.base / "elsewhere").mkdir()
     share.control.mkdir(0o700)
@@ -105,11 +105,11 @@ def test_a_folder_in_the_control_directory_that_is_a_link(share, refuse, name):
 
 
 def test_a_folder_of_locks_that_is_a_link(stage, share, lockers):
-    """It is not looked at before the first lock: then nothing is granted, and nothing is made behind the link."""
+    """Planted while the share is mounted: nothing is granted, and nothing is made behind the link."""
     (share.base / "elsewhere").mkdir()
-    share.control.mkdir(0o700)
-    os.symlink(share.base / "elsewhere", share.control / "locks")
     mount = stage.mount(share)
+    (share.control / "locks").rmdir()
+    os.symlink(share.base / "elsewhere", share.control / "locks")
     locker = lockers().open("f", mount.path / "f")
     for words in (("posix", "f", "ex", "try", 0, 0), ("ofd", "f", "sh", "wait", 0, 0), ("flock", "f", "ex", "try")):
         assert locker.ask(*words).errno == "ENOLCK"
@@ -201,7 +201,8 @@ def test_a_read_only_mount(stage, share, lockers):
         assert caught.value.errno == errno.EROFS
     locker = lockers().open("f", path, "rdonly")
     for words in (("posix", "f", "sh", "try", 0, 0), ("posix", "f", "sh", "wait", 0, 0),
-                  ("posix", "f", "sh", "test", 0, 0), ("ofd", "f", "sh", "try", 0, 0), ("flock", "f", "sh", "try"), ("flock", "f", "ex", "wait")):
+                  ("posix", "f", "sh", "test", 0, 0), ("ofd", "f", "sh", "try", 0, 0),
+                  ("flock", "f", "sh", "try"), ("flock", "f", "ex", "wait")):
         assert locker.ask(*words).errno == "ENOLCK", words
     assert not share.control.exists()
 

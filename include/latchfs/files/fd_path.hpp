@@ -6,7 +6,8 @@
 
 namespace latchfs::files {
 
-/// The /proc name of a descriptor. Calls that take only a path reach an O_PATH descriptor by it, with no lookup on the share.
+/// The /proc name of a descriptor. Calls that take only a path reach an O_PATH descriptor by it, with no lookup on the
+/// share.
 class FdPath {
  public:
   explicit FdPath(int fd) {

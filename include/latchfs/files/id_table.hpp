@@ -10,7 +10,8 @@
 
 namespace latchfs::files {
 
-/// Objects under numbers that count up and are never reused, so a late message about a closed file can never hit a newer one. Any thread.
+/// Objects under numbers that count up and are never reused, so a late message about a closed file can never hit a
+/// newer one. Any thread.
 template <class T>
 class IdTable {
  public:

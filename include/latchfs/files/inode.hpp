@@ -55,17 +55,21 @@ class Inode {
   const ino_t ino;
   int fd() const { return fd_.get(); }
 
-  /// True where `looked`, which has the same number and was taken from `fd`, is this very file and not a later one with its number.
+  /// True where `looked`, which has the same number and was taken from `fd`, is this very file and not a later one with
+  /// its number.
   bool is_same(int fd, const Looked& looked) const;
 
   /// A new descriptor of the file. O_CREAT and O_NOFOLLOW must not be among the flags.
   Result<UniqueFd> reopen(int flags) const;
 
-  /// Something was written through this mount. Called after the write and before its answer, so that whoever waited for the answer finds it set.
+  /// Something was written through this mount. Called after the write and before its answer, so that whoever waited for
+  /// the answer finds it set.
   void mark_dirty() { dirty_.store(true, std::memory_order_release); }
   bool is_dirty() const { return dirty_.load(std::memory_order_acquire); }
   /// Takes the mark; the caller now owes a flush.
-  bool take_dirty() { return dirty_.load(std::memory_order_relaxed) && dirty_.exchange(false, std::memory_order_acq_rel); }
+  bool take_dirty() {
+    return dirty_.load(std::memory_order_relaxed) && dirty_.exchange(false, std::memory_order_acq_rel);
+  }
 
   /// An fcntl lock was asked for some time: close() has something to drop. Never goes back.
   void note_fcntl_lock() { fcntl_locked_.store(true, std::memory_order_release); }
@@ -77,7 +81,8 @@ class Inode {
   /// A program may have the file mapped shared and writable, which needs O_RDWR.
   bool may_be_mapped_for_write() const { return read_write_open_.load(std::memory_order_acquire) != 0; }
 
-  /// The one object of type T that the layer above keeps for this file while anyone uses it; made by `make` when there is none.
+  /// The one object of type T that the layer above keeps for this file while anyone uses it; made by `make` when there
+  /// is none.
   template <class T, class Make>
   std::shared_ptr<T> companion(Make make) {
     const std::lock_guard lock(mutex_);

@@ -17,7 +17,8 @@ struct Found {
   struct stat attr {};
 };
 
-/// The files that the kernel knows, by node id and by the share's number. Any thread; no lock is held during a call to the share.
+/// The files that the kernel knows, by node id and by the share's number. Any thread; no lock is held during a call to
+/// the share.
 class InodeTable {
  public:
   /// `root` is a descriptor of SOURCE (O_PATH is enough).
@@ -27,12 +28,13 @@ class InodeTable {
   /// Null for an id that was never given out or is forgotten.
   std::shared_ptr<Inode> find(NodeId node) const;
 
-  /// Finds `name` in a directory and counts one lookup. ENOENT for a hidden name. EBUSY for a directory that is the root of another latchfs
-  /// share; Error::what then has a sentence for the log, the first time only.
+  /// Finds `name` in a directory and counts one lookup. ENOENT for a hidden name. EBUSY for a directory that is the
+  /// root of another latchfs share; Error::what then has a sentence for the log, the first time only.
   Result<Found> lookup(const Inode& parent, const char* name);
   /// The same for a file that is open already: one just created.
   Result<Found> adopt(int fd);
-  /// Takes back `count` lookups; with the last one the file is forgotten and its descriptor closed (when nobody else holds the inode).
+  /// Takes back `count` lookups; with the last one the file is forgotten and its descriptor closed (when nobody else
+  /// holds the inode).
   void forget(NodeId node, std::uint64_t count);
 
   std::size_t size() const;

@@ -14,11 +14,12 @@ class OpenDir {
  public:
   static Result<std::shared_ptr<OpenDir>> open(std::shared_ptr<Inode> inode);
 
-  /// The kernel lets one reader at a time into an open directory, so nobody waits here for the share behind someone else.
+  /// The kernel lets one reader at a time into an open directory, so nobody waits here for the share behind someone
+  /// else.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
-  /// Makes peek() show the entry behind the one whose d_off was `offset`; 0 is the start. A second start opens the directory anew, because a
-  /// handle that is only rewound shows old entries on NFS and SMB.
+  /// Makes peek() show the entry behind the one whose d_off was `offset`; 0 is the start. A second start opens the
+  /// directory anew, because a handle that is only rewound shows old entries on NFS and SMB.
   Result<void> go_to(off_t offset);
   /// The entry at hand, null at the end. Valid until advance(); asking again gives the same one.
   Result<const dirent*> peek();

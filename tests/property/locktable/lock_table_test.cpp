@@ -109,6 +109,14 @@ class NaiveTable {
     return std::nullopt;
   }
 
+  bool opposes(LockOwner owner, Mode mode, ByteRange range) const {
+    const std::vector<Piece> pieces = all();
+    return std::any_of(pieces.begin(), pieces.end(), [&](const Piece& p) {
+      const bool writes = mode == Mode::write || p.cell.mode == Mode::write;
+      return p.owner == owner && writes && p.range.overlaps(range);
+    });
+  }
+
   bool holds(LockOwner owner, Mode mode, Cells cells) const {
     const auto row = rows.find(owner);
     if (row == rows.end()) return false;
@@ -163,6 +171,7 @@ void ask(const LockTable& table, const NaiveTable& naive) {
   const Mode mode = any_mode();
   RC_ASSERT(table.demand(cells.range()) == naive.demand(cells));
   RC_ASSERT(table.holds(owner, mode, cells.range()) == naive.holds(owner, mode, cells));
+  RC_ASSERT(table.opposes(owner, mode, cells.range()) == naive.opposes(owner, mode, cells.range()));
   const std::optional<Hold> found = table.conflict(owner, mode, cells.range());
   const std::optional<Piece> expected = naive.conflict(owner, mode, cells.range());
   RC_ASSERT(found.has_value() == expected.has_value());
@@ -176,7 +185,10 @@ void acquire(LockTable& table, NaiveTable& naive, bool polite) {
   const LockOwner owner = any_owner();
   const Cell cell{any_mode(), any_handle()};
   if (polite && table.conflict(owner, cell.mode, cells.range())) return;
-  table.acquire({cells.range(), cell.mode, owner, cell.handle, 1, 1});
+  const std::vector<Hold> replaced = table.acquire({cells.range(), cell.mode, owner, cell.handle, 1, 1});
+  RC_ASSERT(pieces_of(replaced) == naive.take([&](LockOwner o, std::uint64_t i, const Cell&) {
+    return o == owner && i >= cells.first && i <= cells.last;
+  }));
   Row& row = naive.rows[owner];
   for (std::uint64_t i = cells.first; i <= cells.last; ++i) row[i] = cell;
 }

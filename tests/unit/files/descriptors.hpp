@@ -35,6 +35,8 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-inline void write_file(const std::filesystem::path& path, const std::string& text = "x") { std::ofstream(path) << text; }
+inline void write_file(const std::filesystem::path& path, const std::string& text = "x") {
+  std::ofstream(path) << text;
+}
 
 }  // namespace latchfs::files::test

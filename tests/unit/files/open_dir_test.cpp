@@ -66,7 +66,8 @@ TEST_CASE("a listing goes on where any earlier answer ended") {
   REQUIRE(all.names.size() == 202);
   for (const std::size_t at : {std::size_t{0}, std::size_t{77}, std::size_t{200}}) {
     const auto rest = read_from(**open, all.offsets[at]);
-    CHECK(rest.names == std::vector<std::string>(all.names.begin() + static_cast<std::ptrdiff_t>(at) + 1, all.names.end()));
+    CHECK(rest.names ==
+          std::vector<std::string>(all.names.begin() + static_cast<std::ptrdiff_t>(at) + 1, all.names.end()));
   }
 }
 

@@ -150,4 +150,6 @@ TEST_CASE("the path of a descriptor follows a rename") {
   CHECK(path_of(-1) == "?");
 }
 
-TEST_CASE("the limit of descriptors is lifted to what the system allows") { CHECK(raise_descriptor_limit().has_value()); }
+TEST_CASE("the limit of descriptors is lifted to what the system allows") {
+  CHECK(raise_descriptor_limit().has_value());
+}

@@ -41,7 +41,8 @@ Outcome run(const std::function<void(Background&)>& child) {
   if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
   std::array<char, 4096> text{};
   ssize_t size = 0;
-  while ((size = ::read(ends[0], text.data(), text.size())) > 0) outcome.stderr_text.append(text.data(), static_cast<std::size_t>(size));
+  while ((size = ::read(ends[0], text.data(), text.size())) > 0)
+    outcome.stderr_text.append(text.data(), static_cast<std::size_t>(size));
   ::close(ends[0]);
   return outcome;
 }
@@ -102,7 +103,8 @@ TEST_CASE("after success nothing of the surroundings is held") {
   std::array<char, 4096> text{};
   std::string all;
   ssize_t size = 0;
-  while ((size = ::read(answer[0], text.data(), text.size())) > 0) all.append(text.data(), static_cast<std::size_t>(size));
+  while ((size = ::read(answer[0], text.data(), text.size())) > 0)
+    all.append(text.data(), static_cast<std::size_t>(size));
   ::close(answer[0]);
   CHECK(all == "/dev/null / leader");
 }

@@ -60,6 +60,6 @@ TEST_CASE("the words for libfuse: a comma in the source does not end it") {
   spec.read_only = true;
   spec.fuse_options = {"default_permissions"};
   const MountArgs args(spec);
-  CHECK(args.words() == std::vector<std::string>{"latchfs", "-o", "fsname=/srv/a\\,b\\\\c", "-o", "subtype=latchfs", "-o",
-                                                 "ro", "-o", "default_permissions"});
+  CHECK(args.words() == std::vector<std::string>{"latchfs", "-o", "fsname=/srv/a\\,b\\\\c", "-o", "subtype=latchfs",
+                                                 "-o", "ro", "-o", "default_permissions"});
 }

@@ -192,6 +192,26 @@ TEST_CASE("a crowd of readers of one range is one stretch of demand and one conf
   CHECK_FALSE(table.conflict(LockOwner{1}, kWrite, ByteRange::whole()));
 }
 
+TEST_CASE("an owner opposes a claim where it holds a common byte and one of the two writes") {
+  const LockTable table = table_of({hold(kAnn, kRead, 0, 9), hold(kAnn, kWrite, 20, 29), hold(kBob, kRead, 0, 19)});
+  CHECK(table.opposes(kAnn, kWrite, {9, 15}));
+  CHECK(table.opposes(kAnn, kRead, {10, 20}));
+  CHECK(table.opposes(kAnn, kRead, ByteRange::whole()));
+  CHECK_FALSE(table.opposes(kAnn, kRead, {0, 19}));
+  CHECK_FALSE(table.opposes(kAnn, kWrite, {10, 19}));
+  CHECK_FALSE(table.opposes(kBob, kRead, ByteRange::whole()));
+  CHECK_FALSE(table.opposes(kCid, kWrite, ByteRange::whole()));
+}
+
+TEST_CASE("acquire tells which older pieces of the owner it replaced") {
+  LockTable table =
+      table_of({hold(kAnn, kRead, 0, 9, kOne), hold(kAnn, kWrite, 20, 29, kTwo), hold(kBob, kRead, 0, 5)});
+  CHECK(table.acquire(hold(kAnn, kRead, 10, 19)).empty());
+  CHECK(table.acquire(hold(kAnn, kRead, 5, 24, kTwo)) ==
+        std::vector{hold(kAnn, kRead, 5, 19, kOne), hold(kAnn, kWrite, 20, 24, kTwo)});
+  CHECK(table.count(kOne) == 2);
+}
+
 TEST_CASE("a table can be moved") {
   LockTable table = table_of({hold(kAnn, kWrite, 1, 2)});
   LockTable other = std::move(table);
