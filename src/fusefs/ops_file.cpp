@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "fusefs/buffers.hpp"
 #include "fusefs/front.hpp"
 #include "fusefs/ops.hpp"
 #include "latchfs/files/names.hpp"
@@ -78,10 +79,7 @@ void read(fuse_req_t raw, fuse_ino_t /*node*/, size_t size, off_t offset, fuse_f
   const auto handle = front.handles.find(fi->fh);
   if (!handle) return req.fail_with(EBADF);
   front.fenced(std::move(req), handle, [size, offset](Request request, Handle& file) {
-    fuse_bufvec from = FUSE_BUFVEC_INIT(size);
-    from.buf[0].flags = static_cast<fuse_buf_flags>(FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK);
-    from.buf[0].fd = file.fd.get();
-    from.buf[0].pos = offset;
+    fuse_bufvec from = file_buffer(file.fd.get(), offset, size);
     request.data(from);
   });
 }

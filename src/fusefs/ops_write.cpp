@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "fusefs/buffers.hpp"
 #include "fusefs/front.hpp"
 #include "fusefs/ops.hpp"
 
@@ -16,8 +17,7 @@ using engine::Fence;
 /// Copies out what may still lie in a pipe. Negative: an errno.
 ssize_t gather(fuse_bufvec& in, std::vector<char>& into) {
   into.resize(::fuse_buf_size(&in));
-  fuse_bufvec out = FUSE_BUFVEC_INIT(into.size());
-  out.buf[0].mem = into.data();
+  fuse_bufvec out = memory_buffer(into.data(), into.size());
   const ssize_t size = ::fuse_buf_copy(&out, &in, static_cast<fuse_buf_copy_flags>(0));
   if (size >= 0) into.resize(static_cast<size_t>(size));
   return size;
@@ -41,10 +41,7 @@ ssize_t append_from(int fd, fuse_bufvec& in) {
 /// Bytes written, or a negative errno.
 ssize_t store(int fd, fuse_bufvec& in, off_t offset, bool at_end) {
   if (at_end) return append_from(fd, in);
-  fuse_bufvec out = FUSE_BUFVEC_INIT(::fuse_buf_size(&in));
-  out.buf[0].flags = static_cast<fuse_buf_flags>(FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK);
-  out.buf[0].fd = fd;
-  out.buf[0].pos = offset;
+  fuse_bufvec out = file_buffer(fd, offset, ::fuse_buf_size(&in));
   return ::fuse_buf_copy(&out, &in, static_cast<fuse_buf_copy_flags>(0));
 }
 
@@ -62,8 +59,7 @@ void hold_write(Front& front, Request req, const HandlePtr& handle, fuse_bufvec&
   std::vector<char> data;
   if (const ssize_t size = gather(in, data); size < 0) return req.fail_with(static_cast<int>(-size));
   front.hold(std::move(req), handle, [&front, data = std::move(data), offset, at_end](Request request, Handle& file) {
-    fuse_bufvec copy = FUSE_BUFVEC_INIT(data.size());
-    copy.buf[0].mem = const_cast<char*>(data.data());
+    fuse_bufvec copy = memory_buffer(const_cast<char*>(data.data()), data.size());
     finish(front, std::move(request), file, store(file.fd.get(), copy, offset, at_end));
   });
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <csignal>
 #include <functional>
+#include <iostream>
 #include <string>
 
 using namespace latchfs::fusefs;
@@ -23,6 +24,7 @@ struct Outcome {
 Outcome run(const std::function<void(Background&)>& child) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+  std::cout.flush();  // or the child prints it once more
   const pid_t program = ::fork();
   REQUIRE(program >= 0);
   if (program == 0) {
