@@ -78,19 +78,19 @@ fusefs::MountSpec mount_spec(const config::Options& options) {
 int serve_read_only(const config::Options& options, EventSink& events, fusefs::Background& background) {
   const auto served = fusefs::serve(mount_spec(options), {nullptr, nullptr, &events}, [&] { background.report(0, ""); });
   if (served) return 0;
-  background.report(kMountFailed, complaint(served.error()));
+  background.report(kMountFailed, describe(served.error()));
   return kMountFailed;
 }
 
 int serve_with_locks(const config::Options& options, EventSink& events, fusefs::Background& background) {
   auto control = engine::open_control_dir(options.source, wanted_times(options));
   if (!control) {
-    background.report(kSystem, complaint(control.error()));
+    background.report(kSystem, describe(control.error()));
     return kSystem;
   }
   auto engine = std::make_unique<Engine>(std::move(*control), options, events);
   if (const auto started = engine->keeper.start(engine->locks); !started) {
-    background.report(kSystem, complaint(started.error()));
+    background.report(kSystem, describe(started.error()));
     return kSystem;
   }
   const protocol::LeaseTimes& times = engine->control.format.times;
@@ -98,7 +98,7 @@ int serve_with_locks(const config::Options& options, EventSink& events, fusefs::
              options.mountpoint, options.source, engine->keeper.current().value_or(SessionId{}).text, format_duration(times.beat),
              format_duration(times.fence_after), format_duration(times.break_after));
   const auto served = fusefs::serve(mount_spec(options), {&engine->locks, &engine->fence, &events}, [&] { background.report(0, ""); });
-  if (!served) background.report(kMountFailed, complaint(served.error()));
+  if (!served) background.report(kMountFailed, describe(served.error()));
 
   engine->fence.stop();
   const bool withdrawn = engine->locks.stop(kStopLimit);

@@ -355,6 +355,8 @@ void LockEngine::on_lost(const SessionId& sid, const std::string& reason) {
       lost = file->locks.lose_session(answers);
     }
     deliver(answers);
+    // Pages that the kernel still has would be read past the fence.
+    if (!lost.empty()) impl_->executor.post([data] { (void)data->refresh(); });
     for (const FileLocks::LostLock& lock : lost) {
       events.log(Level::error, "lock lost: {} {} {} bytes {}-{} of pid {}, held since {} (unix time); its open file answers EIO until closed",
                  data->path(), lock.space == protocol::Space::flock ? "flock" : "fcntl",

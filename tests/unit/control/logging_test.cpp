@@ -1,11 +1,12 @@
 #include "latchfs/control/logging.hpp"
 
 #include <doctest/doctest.h>
+#include <fnmatch.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <functional>
-#include <regex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,6 +32,21 @@ std::string standard_error_of(const std::function<void()>& work) {
   return text;
 }
 
+// True where the text looks like the shell pattern. (std::regex does not compile without warnings under the sanitizers
+// of g++ 12.)
+bool looks_like(const std::string& text, const std::string& pattern) {
+  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+// The pattern of a line: time with milliseconds and zone, then the rest.
+std::string stamped(const std::string& rest) {
+  std::string pattern;
+  for (const char c : std::string("dddd-dd-ddTdd:dd:dd.dddzdd:dd ")) {
+    pattern += c == 'd' ? "[0-9]" : c == 'z' ? "[+-]" : std::string(1, c);
+  }
+  return pattern + rest;
+}
+
 }  // namespace
 
 TEST_CASE("a line to standard error has time, level and text") {
@@ -38,9 +54,7 @@ TEST_CASE("a line to standard error has time, level and text") {
     auto sink = make_event_sink(LogTarget::standard_error, Level::info);
     sink->log(Level::warning, "session {} is late", 7);
   });
-  CHECK(std::regex_match(
-      text,
-      std::regex("\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}[+-]\\d\\d:\\d\\d warning: session 7 is late\n")));
+  CHECK(looks_like(text, stamped("warning: session 7 is late\n")));
 }
 
 TEST_CASE("what is less important than the lowest level is not written") {
@@ -75,8 +89,12 @@ TEST_CASE("lines from many threads stay whole") {
     }
     for (std::thread& thread : threads) thread.join();
   });
-  const std::regex line("[^ \n]+ info: thread \\d line \\d+ end\n");
-  CHECK(std::distance(std::sregex_iterator(text.begin(), text.end(), line), std::sregex_iterator()) == 200);
+  std::istringstream lines(text);
+  int whole = 0;
+  for (std::string line; std::getline(lines, line); ++whole) {
+    CHECK(looks_like(line, stamped("info: thread [0-3] line *[0-9] end")));
+  }
+  CHECK(whole == 200);
 }
 
 TEST_CASE("the journal target takes lines also where nothing listens") {

@@ -199,6 +199,7 @@ TEST_CASE("when the session is lost its handles are fenced, one line says which 
   t.a.engine.on_lost(SessionId{TwoHosts::kA}, "test");
   CHECK(t.a.handle(1)->lost());
   CHECK_FALSE(t.a.handle(2)->lost());
+  CHECK(eventually([&] { return t.a.data->refreshes == 2; }));  // nothing is read past the fence from cached pages
   CHECK(t.a.log.has("lock lost: /a/file fcntl WRITE bytes 20-29 of pid 100"));
   CHECK(t.a.lock(1, Mode::read, {50, 50}, false).get() == EIO);
   t.a.session.open = true;
