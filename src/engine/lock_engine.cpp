@@ -56,7 +56,7 @@ struct LockEngine::Impl {
   void rest(const FilePtr& file);
   void run(const FilePtr& file);
   bool run_once(const FilePtr& file);
-  void finish(const FilePtr& file, FileData& data, FileLocks::Finished finished);
+  void finish(const FilePtr& file, std::uint64_t session, FileData& data, FileLocks::Finished finished);
   FileLocks::Now now();
   /// Keeps the file of an unanswered request for cancel(); the answer forgets it.
   Done remember(WaiterId id, FileId file, Done done);
@@ -187,7 +187,7 @@ void LockEngine::Impl::rest(const FilePtr& file) {
 
 // One round; false when the file is at rest.
 bool LockEngine::Impl::run_once(const FilePtr& file) {
-  const std::optional<SessionId> self = parts.session.current();
+  std::optional<SessionId> self;
   FileLocks::Answers answers;
   protocol::Round round;
   std::shared_ptr<FileData> data;
@@ -196,6 +196,7 @@ bool LockEngine::Impl::run_once(const FilePtr& file) {
   {
     const std::lock_guard lock(file->mutex);
     file->again = false;
+    self = parts.session.current();  // after `again`, so that a session that opens now brings another round
     if (self) {
       const auto new_seq = [this] { return Seq{next_seq.fetch_add(1)}; };
       round = file->locks.begin_round(*self, new_seq, parts.clock.observe_now(), answers);
@@ -221,24 +222,28 @@ bool LockEngine::Impl::run_once(const FilePtr& file) {
     }
   }
   deliver(answers);
-  finish(file, *data, std::move(finished));
+  finish(file, session, *data, std::move(finished));
   return true;
 }
 
 // New claims were granted: what other hosts wrote becomes visible before the programs go on.
-void LockEngine::Impl::finish(const FilePtr& file, FileData& data, FileLocks::Finished finished) {
+void LockEngine::Impl::finish(const FilePtr& file, std::uint64_t session, FileData& data, FileLocks::Finished finished) {
   if (finished.share_forgot) {
     parts.events.log(Level::error, "{}: a lock of this mount is no longer on the share though nobody here let go of it", data.path());
     parts.session.disown();
   }
   if (finished.granted.empty()) return;
-  const Result<void> refreshed = data.refresh();
-  if (!refreshed) {
-    parts.events.log(Level::error, "{}: data could not be refreshed for a new lock: {}", data.path(), describe(refreshed.error()));
+  Result<void> usable = data.refresh();
+  if (!usable) parts.events.log(Level::error, "{}: data could not be refreshed for a new lock: {}", data.path(), describe(usable.error()));
+  {
     const std::lock_guard lock(file->mutex);
-    for (const LockCall& call : finished.granted_calls) file->locks.take_back(call);
-    for (FileLocks::Answer& answer : finished.granted) answer.result = refreshed;
+    if (file->session != session) {
+      usable = fail(Errc::lease_lost);  // the session was lost meanwhile, and the lock with it
+    } else if (!usable) {
+      for (const LockCall& call : finished.granted_calls) file->locks.take_back(call);
+    }
   }
+  for (FileLocks::Answer& answer : finished.granted) answer.result = usable;
   deliver(finished.granted);
 }
 
@@ -320,10 +325,8 @@ void LockEngine::test(LockCall call, Tested done) {
   std::optional<Blocker> local;
   impl_->change_known(call.file, [&](FileLocks& locks, FileLocks::Answers&) { local = locks.blocker(call); });
   const std::optional<SessionId> self = impl_->parts.session.current();
-  if (local || !self) {
-    done(local);
-    return;
-  }
+  if (local) return done(local);
+  if (!self) return done(fail(Errc::no_locks));
   impl_->executor.post([impl = impl_.get(), self = *self, call = std::move(call), done = std::move(done)] {
     JudgedPeers peers(impl->parts.session);
     const Result<protocol::FolderView> view = impl->runner.look(call.file, self, share::Freshness::forced, peers);

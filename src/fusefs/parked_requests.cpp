@@ -66,13 +66,13 @@ std::optional<ParkedRequests::Taken> ParkedRequests::take(Key key) {
 
 void ParkedRequests::close() {
   gate_.close();
+  gate_.drain();  // first: what is being answered may park once more
   std::unordered_map<Key, Entry> rest;
   {
     const std::lock_guard lock(mutex_);
     rest.swap(entries_);
   }
   rest.clear();  // each request answers EIO as it goes
-  gate_.drain();
 }
 
 }  // namespace latchfs::fusefs

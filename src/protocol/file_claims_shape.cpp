@@ -90,7 +90,7 @@ void FileClaims::prove_leaving() {
 
 // See the essay at the class: a rival matters that conflicts with the leaving claim and with one that stays.
 void FileClaims::prove(Own& leaving) const {
-  bool proven = true;
+  bool proven = !seen_.unknown_claim;  // it may be in conflict with anything
   bool excused = true;
   for (const Own& own : own_) {
     const Claim& kept = own.entry.claim;

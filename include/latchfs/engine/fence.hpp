@@ -48,8 +48,9 @@ class Fence {
 
   /// Before the I/O, and for writes once more after it (there anything but `pass` is EIO). Any thread, never blocks.
   Verdict check(const HandleFence& handle) const {
+    const bool locked = handle.has_locks();  // first: a loss is marked before the count goes to 0
     if (handle.lost()) return Verdict::fail;
-    if (!handle.has_locks() || lease_.valid()) return Verdict::pass;
+    if (!locked || lease_.valid()) return Verdict::pass;
     return on_expiry_ == OnExpiry::wait ? Verdict::hold : Verdict::fail;
   }
   /// Keeps `then` until check() no longer says `hold` (called with success, or lease_lost), hold_limit has passed, cancel() or stop()
