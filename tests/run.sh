@@ -1,13 +1,15 @@
 #!/bin/bash
 # Builds and tests everything. The last line is "N passed, N failed, N skipped".
-# Usage: run.sh [-q|--quick]    quick: the dev build only, without sanitizers and fuzzing
+# Usage: run.sh [-q|--quick|--full]
+#   quick: the dev build only; full: also the unit tests under tsan, the clang build and the fuzz targets
 set -uo pipefail
 
-quick=no
+extent=usual
 case ${1:-} in
   "") ;;
-  -q | --quick) quick=yes ;;
-  *) echo "Usage: run.sh [-q|--quick]" >&2; exit 2 ;;
+  -q | --quick) extent=quick ;;
+  --full) extent=full ;;
+  *) echo "Usage: run.sh [-q|--quick|--full]" >&2; exit 2 ;;
 esac
 
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
@@ -70,11 +72,12 @@ if build dev; then
   mount_tests dev 0
 fi
 
-if [[ $quick == no ]]; then
-  if build asan-ubsan; then
-    ctest_stage asan-ubsan -R '^(unit|contract)/'
-    mount_tests asan-ubsan 1
-  fi
+if [[ $extent != quick ]] && build asan-ubsan; then
+  ctest_stage asan-ubsan -R '^(unit|contract)/'
+  mount_tests asan-ubsan 1
+fi
+
+if [[ $extent == full ]]; then
   if build tsan; then ctest_stage tsan -R '^unit/'; fi
   if build clang; then
     for target in build/clang/tests/fuzz/fuzz_*; do

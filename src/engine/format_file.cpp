@@ -69,7 +69,7 @@ Result<void> publish(share::PosixShare& share, FormatDocument doc) {
 Error format_missing(const std::string& path, const std::vector<SessionId>& live) {
   return Error{
       Errc::refused, 0,
-      fmt::format("{0}/{1}/{2} is missing though sessions are open (one is {3}): end them, or use latchctl clear {0}",
+      fmt::format("{0}/{1}/{2} is missing though sessions are open (one is {3}): end them first",
                   path, protocol::kControlDir, protocol::kFormatFile, live.front().text)};
 }
 
@@ -127,7 +127,7 @@ Result<void> check_number(share::Share& share, const std::string& path, const Fo
       Errc::refused,
       fmt::format(
           "{0}/{1}/{2} has number {3} here, but {4} where it was written: the directory was copied, or this host "
-          "numbers files otherwise than the server (if it was copied: latchctl clear {0})",
+          "numbers files otherwise than the server (if it was copied: remove {0}/{1} while no daemon runs on the share)",
           path, protocol::kControlDir, protocol::kFormatFile, facts->inode, doc.own_inode));
 }
 
@@ -164,7 +164,7 @@ Result<FormatDocument> agree_on_format(share::PosixShare& share, const std::stri
   }
   return fail(
       Errc::refused,
-      fmt::format("{0}/{1}/{2} cannot be used ({3}): when no daemon runs on the share, latchctl clear {0} mends it",
+      fmt::format("{0}/{1}/{2} cannot be used ({3}): when no daemon runs on the share, remove {0}/{1}",
                   path, protocol::kControlDir, protocol::kFormatFile, trouble));
 }
 

@@ -180,11 +180,11 @@ TEST_CASE("a torn format is waited for, and refused in the end with the mend nam
   }
   SUBCASE("empty") {
     write(format, "");
-    CHECK(speaks_of(refusal(source.open()), "latchctl clear " + source.path));
+    CHECK(speaks_of(refusal(source.open()), "remove " + source.path));
   }
   SUBCASE("torn") {
     write(format, whole.substr(0, 30));
-    CHECK(speaks_of(refusal(source.open()), "latchctl clear " + source.path));
+    CHECK(speaks_of(refusal(source.open()), "remove " + source.path));
   }
 }
 
