@@ -50,7 +50,6 @@ struct Round {
   bool list = false;
   bool flush_first = false;  ///< a claim under which programs wrote is about to leave: data goes out before `remove`
   bool empty() const { return publish.empty() && remove.empty() && !list; }
-  bool changes() const { return !publish.empty() || !remove.empty(); }
 };
 
 /// What became of a round: one result for each name, and the judged listing where one was asked for.
